@@ -1,0 +1,184 @@
+//! Reading arguments, so that a wrong one is a `WgradError` and never a trap.
+
+use crate::error::{Code, Error, Result, show};
+use crate::op::Path;
+use crate::shape::{Dtype, Shape};
+use crate::tensor::Tensor;
+use js_sys::{Array, Object, Reflect};
+use std::cell::RefCell;
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
+
+thread_local! {
+    static HANDED: RefCell<Option<Tensor>> = const { RefCell::new(None) };
+}
+
+#[wasm_bindgen]
+extern "C" {
+    type MaybeTensor;
+    #[wasm_bindgen(method, structural, catch, js_name = __handOver)]
+    fn hand_over(this: &MaybeTensor) -> std::result::Result<JsValue, JsValue>;
+}
+
+/// Called by `Tensor.__handOver`.
+pub fn receive(tensor: Tensor) {
+    HANDED.set(Some(tensor));
+}
+
+/// The tensor behind a JavaScript value. wasm-bindgen's own conversion of a
+/// class would throw a plain `Error` for anything else.
+pub fn tensor(name: &'static str, value: &JsValue) -> Result<Tensor> {
+    HANDED.take();
+    // On anything but a Tensor of this module, nothing is handed over.
+    let _ = value.unchecked_ref::<MaybeTensor>().hand_over();
+    HANDED
+        .take()
+        .ok_or_else(|| Error::operand(Code::Argument, name, format!("must be a Tensor, got {}", kind(value))))
+}
+
+/// A few words on what a value is.
+pub fn kind(value: &JsValue) -> String {
+    if value.is_null() {
+        return "null".into();
+    }
+    if let Some(number) = value.as_f64() {
+        return show(number);
+    }
+    if let Some(text) = value.as_string() {
+        return format!("{text:?}");
+    }
+    let kind = value.js_typeof().as_string().unwrap_or_default();
+    match Object::from(value.clone()).constructor().name().as_string() {
+        Some(name) if value.is_object() => name,
+        _ => kind,
+    }
+}
+
+/// A whole number between `low` and `high`.
+pub fn integer(name: &str, value: &JsValue, low: i64, high: i64) -> Result<i64> {
+    match value.as_f64() {
+        // Past 2^53 the cast saturates, and the range refuses it.
+        Some(n) if n.fract() == 0.0 && (low..=high).contains(&(n as i64)) => Ok(n as i64),
+        _ => {
+            let fault = format!("must be an integer from {low} to {high}, got {}", kind(value));
+            Err(Error::operand(Code::Argument, name, fault))
+        }
+    }
+}
+
+/// A shape given as an array of numbers.
+pub fn shape(value: &JsValue) -> Result<Shape> {
+    if !Array::is_array(value) {
+        return Err(Error::operand(
+            Code::Shape,
+            "shape",
+            format!("must be an array of integers, got {}", kind(value)),
+        ));
+    }
+    let dims = Array::from(value)
+        .iter()
+        .map(|dim| {
+            Ok(integer("shape", &dim, 0, u32::MAX.into()).map_err(|e| Error { code: Code::Shape, ..e })?
+                as u32)
+        })
+        .collect::<Result<Vec<u32>>>()?;
+    Shape::new(dims)
+}
+
+/// An optional element type name.
+pub fn dtype(value: &JsValue) -> Result<Dtype> {
+    if value.is_undefined() {
+        return Ok(Dtype::F32);
+    }
+    let known = value.as_string().and_then(|name| Dtype::parse(&name));
+    known.ok_or_else(|| {
+        Error::operand(
+            Code::Dtype,
+            "dtype",
+            format!("must be \"f32\", \"u32\" or \"i32\", got {}", kind(value)),
+        )
+    })
+}
+
+/// A plain object of options, each of a known name.
+pub struct Options(Option<Object>);
+
+impl Options {
+    /// Fails if `value` is not an object (or absent) or has an option not in `known`.
+    pub fn read(value: &JsValue, known: &[&str]) -> Result<Options> {
+        if value.is_undefined() || value.is_null() {
+            return Ok(Options(None));
+        }
+        if !value.is_object() || Array::is_array(value) {
+            return Err(Error::operand(
+                Code::Argument,
+                "options",
+                format!("must be an object, got {}", kind(value)),
+            ));
+        }
+        let object: &Object = value.unchecked_ref();
+        for key in Object::keys(object).iter().filter_map(|key| key.as_string()) {
+            if !known.contains(&key.as_str()) {
+                let fault = format!("is not an option here; the options are {}", known.join(", "));
+                return Err(Error::operand(Code::Argument, &key, fault));
+            }
+        }
+        Ok(Options(Some(object.clone())))
+    }
+
+    /// The raw value, if given and not undefined.
+    pub fn get(&self, name: &str) -> Option<JsValue> {
+        // A getter that throws counts as absent.
+        let value = Reflect::get(self.0.as_ref()?, &name.into()).ok()?;
+        (!value.is_undefined()).then_some(value)
+    }
+
+    /// A number.
+    pub fn number(&self, name: &str, default: f64) -> Result<f64> {
+        let Some(value) = self.get(name) else { return Ok(default) };
+        value.as_f64().ok_or_else(|| {
+            Error::operand(Code::Argument, name, format!("must be a number, got {}", kind(&value)))
+        })
+    }
+
+    /// A whole number between `low` and `high`, if given.
+    pub fn integer(&self, name: &str, low: i64, high: i64) -> Result<Option<i64>> {
+        self.get(name).map(|value| integer(name, &value, low, high)).transpose()
+    }
+
+    /// A count that must be given.
+    pub fn count(&self, name: &str) -> Result<u32> {
+        Ok(integer(name, &self.get(name).unwrap_or(JsValue::UNDEFINED), 0, u32::MAX.into())? as u32)
+    }
+
+    /// A truth value, false by default.
+    pub fn flag(&self, name: &str) -> Result<bool> {
+        let Some(value) = self.get(name) else { return Ok(false) };
+        value.as_bool().ok_or_else(|| {
+            Error::operand(Code::Argument, name, format!("must be true or false, got {}", kind(&value)))
+        })
+    }
+
+    /// One of `choices`, the first by default: its place among them.
+    pub fn choice(&self, name: &str, choices: &[&str]) -> Result<usize> {
+        let Some(value) = self.get(name) else { return Ok(0) };
+        let text = value.as_string();
+        choices.iter().position(|choice| text.as_deref() == Some(choice)).ok_or_else(|| {
+            Error::operand(
+                Code::Argument,
+                name,
+                format!("must be one of {}, got {}", choices.join(", "), kind(&value)),
+            )
+        })
+    }
+
+    /// A tensor, if given.
+    pub fn tensor(&self, name: &'static str) -> Result<Option<Tensor>> {
+        self.get(name).map(|value| tensor(name, &value)).transpose()
+    }
+
+    /// The `path` option.
+    pub fn path(&self) -> Result<Path> {
+        Ok([Path::Gpu, Path::Host][self.choice("path", &["gpu", "host"])?])
+    }
+}
