@@ -106,7 +106,9 @@ js() {
   # Named one by one: given a folder, some versions of node take every file in it for a test.
   local files
   files=$(compgen -G 'tests/js/*.test.*js') || say "test: no tests/js/*.test.js or .mjs"
-  tests "JavaScript tests" node --test --test-reporter=spec "$@" ${files:-no-test-files}
+  # A failed test leaves its browser open, which would keep node waiting: hence force-exit.
+  tests "JavaScript tests" node --test --test-reporter=spec --test-force-exit \
+    --test-timeout=900000 "$@" ${files:-no-test-files}
 }
 
 if [ -n "$only" ]; then

@@ -42,9 +42,9 @@ impl Faults {
         (self.span.clone(), (slot % SLOTS) as u32)
     }
 
-    /// The words to read along with the next read, if any kernel may have set one.
-    pub fn pending(&self) -> Option<Span> {
-        self.dirty.get().then(|| self.span.clone())
+    /// The words, to be read along with every read.
+    pub fn span(&self) -> Span {
+        self.span.clone()
     }
 
     /// Records that they start at zero again.

@@ -158,7 +158,7 @@ impl Gpu {
 
     /// Settles when all work submitted so far is done.
     pub fn sync(self: &Rc<Self>) -> Result<impl Future<Output = Result<()>> + use<>> {
-        // Mapping, unlike onSubmittedWorkDone, is sure to reject on a lost device.
+        // Mapping, unlike onSubmittedWorkDone, rejects when the device is lost.
         self.read(Vec::new(), |_| ())
     }
 

@@ -108,10 +108,11 @@ impl Gpu {
     /// [`Gpu::read`] for all types, so that the wasm file holds it once.
     fn read_into(self: &Rc<Self>, mut spans: Vec<Span>, take: Take) -> Result<Pending> {
         self.alive()?;
-        let wanted = spans.len();
-        spans.extend(self.faults.pending());
+        let faults = spans.len();
+        // Even a read of nothing needs a copy: mapping waits only for work that uses the buffer.
+        spans.push(self.faults.span());
         let sizes: Vec<u64> = spans.iter().map(|s| s.bytes).collect();
-        let total = sizes.iter().sum::<u64>().max(4);
+        let total = sizes.iter().sum::<u64>();
         if total > self.limits.max_buffer_size {
             let message =
                 format!("reading {total} bytes at once; maxBufferSize is {}", self.limits.max_buffer_size);
@@ -143,8 +144,7 @@ impl Gpu {
             let view =
                 staging.get_mapped_range(0..total).map_err(|e| Error::new(Code::Internal, e.to_string()))?;
             let mapped = Mapped { view: &view, sizes: &sizes };
-            let fault = (sizes.len() > wanted).then(|| gpu.faults.read(&mapped, wanted)).flatten();
-            let failure = gpu.take_failure().or(fault);
+            let failure = gpu.take_failure().or(gpu.faults.read(&mapped, faults));
             let result = match failure {
                 Some(error) => Err(error),
                 None => Ok(take(&mapped)),

@@ -53,6 +53,19 @@ impl Gpu {
         params: &impl bytemuck::Pod,
         groups: u64,
     ) -> Result<()> {
+        self.dispatch_raw(op, B::KERNEL, operands.spans(), overrides, bytemuck::bytes_of(params), groups)
+    }
+
+    /// [`Gpu::dispatch`] for all kernels, so that the wasm file holds it once.
+    fn dispatch_raw(
+        self: &Rc<Self>,
+        op: &'static str,
+        kernel: &'static Kernel,
+        spans: Vec<Span>,
+        overrides: Overrides,
+        params: &[u8],
+        groups: u64,
+    ) -> Result<()> {
         let grid = grid::fold(groups)?;
         if groups == 0 {
             return Ok(());
@@ -62,16 +75,10 @@ impl Gpu {
         }
         let recorder = &mut *self.recorder.borrow_mut();
         let offset = recorder.params.len();
-        let bytes = bytemuck::bytes_of(params);
-        recorder.params.extend_from_slice(bytes);
+        recorder.params.extend_from_slice(params);
         recorder.params.resize(offset + SLOT, 0);
-        recorder.commands.push(Command::Dispatch {
-            kernel: B::KERNEL,
-            overrides: overrides.to_vec(),
-            params: offset as u32,
-            spans: operands.spans(),
-            grid,
-        });
+        let (overrides, params) = (overrides.to_vec(), offset as u32);
+        recorder.commands.push(Command::Dispatch { kernel, overrides, params, spans, grid });
         if !recorder.ops.contains(&op) {
             recorder.ops.push(op);
         }
