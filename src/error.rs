@@ -94,8 +94,7 @@ impl Error {
 /// for that takes 20 kB.
 pub fn show(number: f64) -> String {
     #[cfg(target_arch = "wasm32")]
-    return js_sys::JsString::from(js_sys::Number::from(number).to_string_with_radix(10).unwrap_or_default())
-        .into();
+    return js_sys::Number::from(number).to_string_with_radix(10).unwrap_or_default().into();
     #[cfg(not(target_arch = "wasm32"))]
     number.to_string()
 }

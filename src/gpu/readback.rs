@@ -147,7 +147,10 @@ impl Gpu {
             let failure = gpu.take_failure().or(gpu.faults.read(&mapped, faults));
             let result = match failure {
                 Some(error) => Err(error),
-                None => Ok(take(&mapped)),
+                None => {
+                    take(&mapped);
+                    Ok(())
+                }
             };
             drop(view);
             staging.unmap();

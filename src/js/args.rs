@@ -48,10 +48,13 @@ pub fn kind(value: &JsValue) -> String {
         return format!("{text:?}");
     }
     let kind = value.js_typeof().as_string().unwrap_or_default();
-    match Object::from(value.clone()).constructor().name().as_string() {
-        Some(name) if value.is_object() => name,
-        _ => kind,
+    if !value.is_object() {
+        return kind;
     }
+    // Any step may be missing or throw: an object need not have a prototype.
+    let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into());
+    let name = get(value, "constructor").and_then(|class| get(&class, "name"));
+    name.ok().and_then(|name| name.as_string()).unwrap_or(kind)
 }
 
 /// A whole number between `low` and `high`.

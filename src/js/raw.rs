@@ -3,7 +3,8 @@
 
 use crate::error::{Code, Error, Result};
 use crate::gpu::{Gpu, Span};
-use js_sys::Object;
+use js_sys::{Object, Uint8Array};
+use std::ops::Range;
 use std::rc::Rc;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -18,6 +19,19 @@ extern "C" {
         offset: f64,
         data: &Object,
     ) -> std::result::Result<(), JsValue>;
+}
+
+#[wasm_bindgen]
+extern "C" {
+    type RawBytes;
+    #[wasm_bindgen(method, structural, catch)]
+    fn slice(this: &RawBytes, start: f64, end: f64) -> std::result::Result<Uint8Array, JsValue>;
+}
+
+/// A copy of some bytes that JavaScript owns.
+pub fn copy_out(bytes: &Uint8Array, range: Range<u64>) -> Result<Uint8Array> {
+    let copy = bytes.unchecked_ref::<RawBytes>().slice(range.start as f64, range.end as f64);
+    copy.map_err(|e| Error::new(Code::OutOfMemory, format!("JavaScript has no room for the values: {e:?}")))
 }
 
 /// The `GPUDevice`.

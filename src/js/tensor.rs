@@ -2,10 +2,10 @@
 
 use super::{Pending, args, or_throw, promise, raw};
 use crate::error::{Code, Error, Result};
-use crate::gpu::{Arena, Mapped};
+use crate::gpu::Arena;
 use crate::shape::{Dtype, Shape, Spec};
 use crate::tensor::{Tensor, check_length};
-use js_sys::{Array, Float32Array, Int32Array, Object, Promise, Uint8Array, Uint32Array};
+use js_sys::{Array, Float32Array, Int32Array, Object, Promise, Uint32Array};
 use std::rc::Rc;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -42,16 +42,15 @@ impl JsTensor {
     fn start_read(&self) -> Result<Pending> {
         let operand = self.0.operand("tensor")?;
         let dtype = operand.spec.dtype;
-        let values = move |mapped: &Mapped| -> JsValue {
-            let range = mapped.range(0);
-            let bytes: Uint8Array = mapped.view().as_uint8array().slice(range.start as u32, range.end as u32);
-            match dtype {
-                Dtype::F32 => Float32Array::new(&bytes.buffer()).into(),
-                Dtype::U32 => Uint32Array::new(&bytes.buffer()).into(),
-                Dtype::I32 => Int32Array::new(&bytes.buffer()).into(),
-            }
-        };
-        Ok(Box::pin(operand.gpu().read(vec![operand.span.clone()], values)?))
+        let read = operand.gpu().read(vec![operand.span.clone()], move |mapped| {
+            let buffer = raw::copy_out(mapped.view().as_uint8array(), mapped.range(0))?.buffer();
+            Ok(match dtype {
+                Dtype::F32 => Float32Array::new(&buffer).into(),
+                Dtype::U32 => Uint32Array::new(&buffer).into(),
+                Dtype::I32 => Int32Array::new(&buffer).into(),
+            })
+        })?;
+        Ok(Box::pin(async move { read.await? }))
     }
 }
 

@@ -57,7 +57,7 @@ impl Cumsum {
     }
 
     /// Whether the sum runs from the end.
-    fn from_end(&self) -> bool {
+    fn runs_back(&self) -> bool {
         self.reverse != self.backward
     }
 
@@ -133,7 +133,7 @@ impl Op for Cumsum {
         let name = self.inputs()[0];
         let sides = (to_u32(name, split.outer)?, to_u32(name, split.inner)?);
         let (x, y) = (call.inputs[0].span.clone(), call.outputs[0].span.clone());
-        self.scan(call, x, y, split.n, sides, (self.exclusive, self.from_end()))
+        self.scan(call, x, y, split.n, sides, (self.exclusive, self.runs_back()))
     }
 
     fn compute(&self, inputs: &[Host], outputs: &mut [Host]) -> Result<()> {
@@ -144,7 +144,7 @@ impl Op for Cumsum {
             let base = line / inner * n * inner + line % inner;
             let mut running = 0.0f64;
             for j in 0..n {
-                let along = if self.from_end() { n - 1 - j } else { j };
+                let along = if self.runs_back() { n - 1 - j } else { j };
                 let at = base + along * inner;
                 let next = running + f64::from(x[at]);
                 y[at] = (if self.exclusive { running } else { next }) as f32;
