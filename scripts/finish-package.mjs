@@ -3,7 +3,7 @@
 // small (a development build is not).
 
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { gzipSync } from "node:zlib";
 
@@ -16,7 +16,35 @@ const manifest = JSON.parse(read("package.json"));
 const { name } = manifest;
 const [module, types, wasm] = [`${name}.js`, `${name}.d.ts`, `${name}_bg.wasm`];
 
-// wasm-pack's own list leaves out the typings of the .wasm file and some licences.
+/** Replaces what wasm-bindgen wrote; a new version that writes something else must be looked at. */
+function rewrite(file, ...changes) {
+  let text = read(file).toString();
+  for (const [pattern, replacement] of changes) {
+    const next = text.replace(pattern, replacement);
+    if (next === text) throw new Error(`${file} has nothing like ${pattern}`);
+    text = next;
+  }
+  writeFileSync(join(folder, file), text);
+}
+
+// The raw exports are nobody's to call, and their types are full of `any`.
+rmSync(join(folder, `${wasm}.d.ts`));
+rewrite(
+  types,
+  [
+    /export interface InitOutput \{[\s\S]*?\n\}/,
+    "/** What `init` gives: the memory of the module. */\nexport interface InitOutput {\n    readonly memory: WebAssembly.Memory;\n}",
+  ],
+  [/ - Passing `\w+` directly is deprecated\./g, ""],
+);
+// init(url), init(bytes) and init(module) are how this package is documented to be called.
+rewrite(
+  module,
+  [/ else \{\s*console\.warn\('using deprecated parameters for `initSync\(\)`[^\n]*\n\s*\}/, ""],
+  [/ else \{\s*console\.warn\('using deprecated parameters for the init[^\n]*\n\s*\}/, ""],
+);
+
+// wasm-pack's own list leaves out some licences.
 const files = readdirSync(folder, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name !== ".gitignore" && entry.name !== "package.json")
   .map((entry) => posix.relative(folder, posix.join(entry.parentPath ?? entry.path, entry.name)))

@@ -105,7 +105,7 @@ js() {
   check "package's types" tsc --noEmit -p tests/js
   # Named one by one: given a folder, some versions of node take every file in it for a test.
   local files
-  files=$(compgen -G 'tests/js/*.test.*js') || say "test: no tests/js/*.test.js or .mjs"
+  files=$(find tests/js -name '*.test.*js' | sort)
   # A failed test leaves its browser open, which would keep node waiting: hence force-exit.
   tests "JavaScript tests" node --test --test-reporter=spec --test-force-exit \
     --test-timeout=900000 "$@" ${files:-no-test-files}
