@@ -57,7 +57,11 @@ function rope(batch, seq, heads, headDim) {
 
 function cumsum(rows, cols) {
   const dy = f32([rows, cols], 1);
-  return { operands: [dy], count: dy.length, run: async (options) => [await cumsumBackward(dy, options)] };
+  return {
+    operands: [dy],
+    count: dy.length,
+    run: async (options) => [await cumsumBackward(dy, options)],
+  };
 }
 
 function gather(axisDim, trailing, numIdx) {
@@ -84,7 +88,9 @@ const CASES = {
 /** The largest difference from the host path, relative to the root mean square. */
 async function check(job) {
   const results = [await job.run({}), await job.run({ path: "host" })];
-  const [got, want] = await Promise.all(results.map((list) => Promise.all(list.map((t) => t.read()))));
+  const [got, want] = await Promise.all(
+    results.map((list) => Promise.all(list.map((t) => t.read()))),
+  );
   results.flat().forEach((tensor) => tensor.free());
   return Math.max(
     ...got.map((values, k) => {
@@ -99,16 +105,23 @@ async function check(job) {
   );
 }
 
+// Calls made together share a submit, as those of a training step would.
+const BATCH = 8;
+
 async function queue(job, n) {
   const start = performance.now();
-  for (let i = 0; i < n; i++) (await job.run({})).forEach((tensor) => tensor.free());
+  for (let i = 0; i < n; i += BATCH) {
+    const calls = Array.from({ length: BATCH }, () => job.run({}));
+    (await Promise.all(calls)).flat().forEach((tensor) => tensor.free());
+  }
   await gpu.sync();
   return (performance.now() - start) / n;
 }
 
 async function time(job) {
-  await queue(job, 2);
-  const n = Math.max(1, Math.min(1000, Math.round(TARGET_MS / (await queue(job, 3)))));
+  await queue(job, BATCH);
+  const batches = Math.round(TARGET_MS / ((await queue(job, BATCH)) * BATCH));
+  const n = BATCH * Math.max(1, Math.min(125, batches));
   const times = [];
   for (let i = 0; i < REPEATS; i++) times.push(await queue(job, n));
   return times.sort((a, b) => a - b)[REPEATS >> 1];
@@ -116,7 +129,10 @@ async function time(job) {
 
 const out = document.getElementById("out");
 const { vendor, architecture, description, fallback } = gpu.info;
-const report = { adapter: { vendor, architecture, description, fallback }, agent: navigator.userAgent };
+const report = {
+  adapter: { vendor, architecture, description, fallback },
+  agent: navigator.userAgent,
+};
 report.selfTest = (await gpu.selfTest()).passed;
 out.textContent = `${JSON.stringify(report, null, 2)}\n\n`;
 report.cases = {};

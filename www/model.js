@@ -11,18 +11,22 @@ import { Parameters } from "./parameters.js";
  * @property {number} context tokens in a sequence
  * @property {number} width of the residual stream: a multiple of 16, which is a head
  * @property {number} layers
+ * @property {number} rate the largest learning rate
  */
 
-/** @type {Config} */
-export const small = { batch: 8, context: 64, width: 64, layers: 2 };
+/** @type {Record<"large" | "small", Config>} */
+export const sizes = {
+  large: { batch: 16, context: 64, width: 128, layers: 3, rate: 3e-3 },
+  // For adapters that compute on the processor.
+  small: { batch: 4, context: 32, width: 64, layers: 2, rate: 4e-3 },
+};
 
-const RATE = 4e-3;
 const WARM_UP = 20;
 const DECAY = 0.02;
 
 /** Rises for a few steps, then falls with the root of time, so that training needs no end. */
-function rate(step) {
-  return RATE * Math.min(step / WARM_UP, 1 / Math.sqrt(1 + step / 1000));
+function schedule(step) {
+  return Math.min(step / WARM_UP, 1 / Math.sqrt(1 + step / 1000));
 }
 
 /** cos and sin of every position's angles, [context, HEAD_DIM/2] each. */
@@ -32,7 +36,10 @@ function rotations(arena, context) {
     const [position, pair] = [Math.floor(i / shape[1]), i % shape[1]];
     return position * 1000 ** (-pair / shape[1]);
   });
-  return { cos: arena.upload(angles.map(Math.cos), shape), sin: arena.upload(angles.map(Math.sin), shape) };
+  return {
+    cos: arena.upload(angles.map(Math.cos), shape),
+    sin: arena.upload(angles.map(Math.sin), shape),
+  };
 }
 
 export class Model {
@@ -79,8 +86,10 @@ export class Model {
   async train(batch) {
     this.step += 1;
     await this.differentiate(batch);
+    // As in the kernel.
     const corrections = [0.9, 0.98].map((beta) => 1 / (1 - beta ** this.step));
-    this.settings.write(Float32Array.of(rate(this.step), DECAY, ...corrections));
+    const rate = this.config.rate * schedule(this.step);
+    this.settings.write(Float32Array.of(rate, DECAY, ...corrections));
     this.kernels.run(this.optimizer);
   }
 

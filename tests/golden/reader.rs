@@ -68,20 +68,14 @@ impl Case {
     /// The value of an attribute.
     pub fn attr(&self, key: &str) -> f64 {
         let found = self.attrs.iter().find(|(k, _)| k == key);
-        let Some((_, value)) = found else {
-            panic!("golden case {}: no attribute {key}", self.name)
-        };
+        let Some((_, value)) = found else { panic!("golden case {}: no attribute {key}", self.name) };
         *value
     }
 
     /// A whole, non-negative attribute (a size or a count).
     pub fn size(&self, key: &str) -> usize {
         let (value, n) = (self.attr(key), self.attr(key) as usize);
-        assert!(
-            n as f64 == value,
-            "golden case {}: {key} = {value} is no size",
-            self.name
-        );
+        assert!(n as f64 == value, "golden case {}: {key} = {value} is no size", self.name);
         n
     }
 
@@ -117,10 +111,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn take(&mut self, n: usize, what: &str) -> &'a [u8] {
         let (at, left) = (self.at, self.bytes.len() - self.at);
-        assert!(
-            n <= left,
-            "golden file: truncated at byte {at}: {what} wants {n}, {left} left"
-        );
+        assert!(n <= left, "golden file: truncated at byte {at}: {what} wants {n}, {left} left");
         self.at += n;
         &self.bytes[at..at + n]
     }
@@ -164,10 +155,7 @@ impl<'a> Reader<'a> {
         Case {
             name: self.text("case name"),
             attrs: self.many("attribute count", |r| {
-                (
-                    r.text("attribute name"),
-                    f64::from_le_bytes(r.word("attribute")),
-                )
+                (r.text("attribute name"), f64::from_le_bytes(r.word("attribute")))
             }),
             arrays: self.many("array count", Reader::array),
         }
@@ -210,18 +198,9 @@ mod tests {
         let cases = parse(&file());
         assert_eq!(cases.len(), 1);
         let case = &cases[0];
-        assert_eq!(
-            (case.name.as_str(), case.attr("n"), case.size("n")),
-            ("two", 2.0, 2)
-        );
-        assert_eq!(
-            (case.shape("x"), case.f32("x")),
-            (&[1, 2][..], &[1.5, -2.0][..])
-        );
-        assert_eq!(
-            (case.shape("i"), case.i32("i"), case.dtype("i")),
-            (&[1][..], &[-1][..], "i32")
-        );
+        assert_eq!((case.name.as_str(), case.attr("n"), case.size("n")), ("two", 2.0, 2));
+        assert_eq!((case.shape("x"), case.f32("x")), (&[1, 2][..], &[1.5, -2.0][..]));
+        assert_eq!((case.shape("i"), case.i32("i"), case.dtype("i")), (&[1][..], &[-1][..], "i32"));
         assert_eq!((case.shape("e"), case.u32("e")), (&[3, 0][..], &[][..]));
         assert!(case.has("x") && !case.has("y"));
     }
@@ -232,10 +211,7 @@ mod tests {
         for n in 0..file.len() {
             let panic = std::panic::catch_unwind(|| parse(&file[..n]).len()).unwrap_err();
             let message = panic.downcast_ref::<String>().expect("a message");
-            assert!(
-                message.contains("truncated at byte"),
-                "{n} bytes: {message}"
-            );
+            assert!(message.contains("truncated at byte"), "{n} bytes: {message}");
         }
     }
 

@@ -19,12 +19,16 @@ async function settle() {
 }
 
 /** Runs the text of a function in the page, with what in-page.mjs has. */
-async function runText({ text, args }) {
+async function runText(texts) {
+  const revive = ({ text, value }) => (text === undefined ? value : (0, eval)(`(${text})`));
   const { enter } = await import("/tests/js/in-page.mjs");
-  return (0, eval)(`(${text})`)(await enter(), ...args);
+  const [run, ...args] = texts.map(revive);
+  return run(await enter(), ...args);
 }
 
-export function browserTests({ flags = webgpuFlags } = {}) {
+const asText = (value) => (typeof value === "function" ? { text: String(value) } : { value });
+
+export function browserTests(flags = webgpuFlags) {
   let browser, server;
   before(async () => {
     server = await serve();
@@ -51,7 +55,6 @@ export function browserTests({ flags = webgpuFlags } = {}) {
         }
       });
       page.on("pageerror", (error) => complain(`uncaught: ${error.stack}`));
-      process.env.SHOW && page.on("console", (m) => console.log(m.text()));
       page.on("crash", () => complain("the page crashed"));
       await page.goto(`http://${host}:${server.port}/`);
       const result = await use(page);
@@ -63,9 +66,9 @@ export function browserTests({ flags = webgpuFlags } = {}) {
     }
   }
 
-  /** Runs `run(world, ...args)` in a page; both the function and its arguments travel as text. */
+  /** Runs `run(world, ...args)` in a page. Functions, also among `args`, travel as text. */
   const runInPage = (run, ...args) =>
-    withPage((page) => page.evaluate(runText, { text: run.toString(), args }));
+    withPage((page) => page.evaluate(runText, [run, ...args].map(asText)));
 
   /** A test whose body runs in a page. */
   const pageTest = (name, run, ...args) => test(name, () => runInPage(run, ...args));

@@ -12,6 +12,8 @@ export function installProbe() {
     buffers: 0,
     bytes: 0,
     created: 0,
+    /** How many of them have the label that arenas give. */
+    blocks: 0,
   };
   globalThis.probe = probe;
   if (!globalThis.GPUDevice) return;
@@ -22,26 +24,34 @@ export function installProbe() {
       return around.call(this, () => original.apply(this, args));
     };
   };
-  const live = new WeakSet();
+  /** Live buffers of each device. */
+  const live = new Map();
+  const count = (buffer, change) => {
+    probe.buffers += change;
+    probe.bytes += change * buffer.size;
+    if (buffer.label === "wgrad.arena") probe.blocks += change;
+  };
   wrap(GPUAdapter, "requestDevice", async function (request) {
     const device = await request();
     probe.devices.push(device);
+    live.set(device, new Set());
     device.addEventListener("uncapturederror", ({ error }) => probe.uncaptured.push(error.message));
     return device;
   });
   wrap(GPUDevice, "createBuffer", function (create) {
     const buffer = create();
-    live.add(buffer);
+    live.get(this).add(buffer);
     probe.created++;
-    probe.buffers++;
-    probe.bytes += buffer.size;
+    count(buffer, 1);
     return buffer;
   });
   wrap(GPUBuffer, "destroy", function (destroy) {
-    if (live.delete(this)) {
-      probe.buffers--;
-      probe.bytes -= this.size;
-    }
+    for (const buffers of live.values()) if (buffers.delete(this)) count(this, -1);
+    return destroy();
+  });
+  wrap(GPUDevice, "destroy", function (destroy) {
+    for (const buffer of live.get(this)) count(buffer, -1);
+    live.get(this).clear();
     return destroy();
   });
   wrap(GPUBuffer, "mapAsync", function (map) {
