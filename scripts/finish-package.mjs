@@ -35,6 +35,8 @@ rewrite(
     /export interface InitOutput \{[\s\S]*?\n\}/,
     "/** What `init` gives: the memory of the module. */\nexport interface InitOutput {\n    readonly memory: WebAssembly.Memory;\n}",
   ],
+  // Their constructors only throw.
+  [/export class (\w+) \{\n/g, "export class $1 {\n    private constructor();\n"],
   [/ - Passing `\w+` directly is deprecated\./g, ""],
 );
 // init(url), init(bytes) and init(module) are how this package is documented to be called.

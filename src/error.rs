@@ -83,7 +83,22 @@ impl Error {
         Error { code, op: None, operand: Some(operand.to_string()), message }
     }
 
-    /// The same error, told to be of `op` unless one is named already.
+    /// The same error with the operand, at the start of the message, by another name.
+    pub fn renamed(mut self, from: &str, to: &str) -> Self {
+        if let Some(rest) = self.message.strip_prefix(from) {
+            self.message = format!("{to}{rest}");
+        }
+        self.operand = Some(to.into());
+        self
+    }
+
+    /// The same error, told to be of `op`, the name it was called by.
+    pub fn called(mut self, op: &'static str) -> Self {
+        self.op = Some(op);
+        self
+    }
+
+    /// The same error, told to be of `op` unless it is known to be of another.
     pub fn in_op(mut self, op: &'static str) -> Self {
         self.op = self.op.or(Some(op));
         self

@@ -3,7 +3,8 @@
 
 use crate::error::{Code, Error, Result};
 use crate::gpu::{Gpu, Span};
-use crate::shape::{Dtype, Shape, Spec};
+use crate::kernels::copy::{Copy, Params};
+use crate::shape::{Dtype, Shape, Spec, to_u32};
 use crate::tensor::{Operand, Tensor};
 use std::future::Future;
 use std::rc::Rc;
@@ -116,7 +117,7 @@ pub fn run(
     let prepared = prepare(&*op, inputs, out).map_err(|e| e.in_op(name))?;
     let host = match path {
         Path::Gpu => {
-            separate(&prepared.call).and_then(|call| op.record(&call)).map_err(|e| e.in_op(name))?;
+            separate(name, &prepared.call).and_then(|call| op.record(&call)).map_err(|e| e.in_op(name))?;
             prepared.call.gpu.flush_soon();
             None
         }
@@ -200,12 +201,15 @@ fn apart<'a>(output: &Operand, others: impl Iterator<Item = &'a Operand>) -> Res
 
 /// WebGPU refuses to bind one range twice, so an operand that overlaps an
 /// earlier one (`op(x, x)`) is read from a copy.
-fn separate(call: &Call) -> Result<Call> {
+fn separate(op: &'static str, call: &Call) -> Result<Call> {
     let mut inputs: Vec<Operand> = Vec::new();
     for input in &call.inputs {
         if inputs.iter().any(|earlier| earlier.span.overlaps(&input.span)) {
             let copy = call.scratch(input.spec.dtype, input.spec.shape.count())?;
-            call.gpu.copy(input.span.clone(), copy.span.clone());
+            let words = to_u32(input.name, input.spec.shape.count())?;
+            let operands = Copy { src: input.span.clone(), dst: copy.span.clone() };
+            let params = Params { words, ..Params::default() };
+            call.gpu.dispatch(op, operands, &[], &params, u64::from(words).div_ceil(256))?;
             inputs.push(copy.standing_in_for(input));
         } else {
             inputs.push(input.clone());

@@ -1,6 +1,6 @@
 //! `Arena`.
 
-use super::{JsTensor, Options, args, or_throw, set, tensor as js_tensor};
+use super::{JsTensor, Options, args, no_constructor, or_throw, set, tensor as js_tensor};
 use crate::error::Result;
 use crate::gpu::{Arena, Memory};
 use crate::shape::{Dtype, Shape, Spec};
@@ -43,7 +43,7 @@ impl JsArena {
         dims: &[u32],
         dtype: Dtype,
     ) -> Result<Tensor> {
-        let value = options.get(name).unwrap_or(JsValue::UNDEFINED);
+        let value = options.get(name)?.unwrap_or(JsValue::UNDEFINED);
         let offset = args::integer(name, &value, 0, MAX_OFFSET)?;
         let at = Tensor::at(&self.0, offset as u64, Spec { shape: Shape::new(dims)?, dtype });
         at.map_err(|e| crate::error::Error {
@@ -68,6 +68,12 @@ pub fn memory(memory: Memory) -> Object {
 
 #[wasm_bindgen(js_class = Arena)]
 impl JsArena {
+    /// Throws: without this, `new` would make an object of nothing.
+    #[wasm_bindgen(constructor, skip_typescript)]
+    pub fn refuse_new() -> Thrown<JsArena> {
+        no_constructor("Arena")
+    }
+
     /// A new tensor; its values are unspecified until written.
     ///
     /// Throws `shape`, `dtype`, `limit` (more than one binding holds), `out-of-memory`,

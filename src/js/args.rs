@@ -4,7 +4,7 @@ use crate::error::{Code, Error, Result, show};
 use crate::op::Path;
 use crate::shape::{Dtype, Shape};
 use crate::tensor::Tensor;
-use js_sys::{Array, Object, Reflect};
+use js_sys::{Object, Reflect};
 use std::cell::RefCell;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -18,6 +18,9 @@ extern "C" {
     type MaybeTensor;
     #[wasm_bindgen(method, structural, catch, js_name = __handOver)]
     fn hand_over(this: &MaybeTensor) -> std::result::Result<JsValue, JsValue>;
+    // js-sys's own does not catch what a revoked proxy throws.
+    #[wasm_bindgen(catch, js_namespace = Array, js_name = isArray)]
+    fn is_array(value: &JsValue) -> std::result::Result<bool, JsValue>;
 }
 
 /// Called by `Tensor.__handOver`.
@@ -69,23 +72,33 @@ pub fn integer(name: &str, value: &JsValue, low: i64, high: i64) -> Result<i64> 
     }
 }
 
+fn unreadable(name: &str) -> Error {
+    Error::operand(Code::Argument, name, "cannot be read")
+}
+
+/// A property, of which a getter or proxy may make a throw.
+fn property(object: &JsValue, key: &JsValue, name: &str) -> Result<JsValue> {
+    Reflect::get(object, key).map_err(|_| unreadable(name))
+}
+
+/// The elements of an array, or `None` if it is none.
+pub fn elements(name: &str, value: &JsValue) -> Result<Option<Vec<JsValue>>> {
+    if !is_array(value).map_err(|_| unreadable(name))? {
+        return Ok(None);
+    }
+    let length = property(value, &"length".into(), name)?.as_f64().unwrap_or(0.0) as u32;
+    (0..length).map(|i| property(value, &i.into(), name)).collect::<Result<_>>().map(Some)
+}
+
 /// A shape given as an array of numbers.
 pub fn shape(value: &JsValue) -> Result<Shape> {
-    if !Array::is_array(value) {
-        return Err(Error::operand(
-            Code::Shape,
-            "shape",
-            format!("must be an array of integers, got {}", kind(value)),
-        ));
-    }
-    let dims = Array::from(value)
-        .iter()
-        .map(|dim| {
-            Ok(integer("shape", &dim, 0, u32::MAX.into()).map_err(|e| Error { code: Code::Shape, ..e })?
-                as u32)
-        })
-        .collect::<Result<Vec<u32>>>()?;
-    Shape::new(dims)
+    let as_shape = |e| Error { code: Code::Shape, ..e };
+    let Some(dims) = elements("shape", value).map_err(as_shape)? else {
+        let fault = format!("must be an array of integers, got {}", kind(value));
+        return Err(Error::operand(Code::Shape, "shape", fault));
+    };
+    let dim = |dim: &JsValue| integer("shape", dim, 0, u32::MAX.into()).map(|n| n as u32);
+    Shape::new(dims.iter().map(dim).collect::<Result<Vec<u32>>>().map_err(as_shape)?)
 }
 
 /// An optional element type name.
@@ -103,42 +116,49 @@ pub fn dtype(value: &JsValue) -> Result<Dtype> {
     })
 }
 
-/// A plain object of options, each of a known name.
-pub struct Options(Option<Object>);
+/// An object of options, each of a known name.
+pub struct Options(JsValue);
 
 impl Options {
     /// Fails if `value` is not an object (or absent) or has an option not in `known`.
     pub fn read(value: &JsValue, known: &[&str]) -> Result<Options> {
-        if value.is_undefined() || value.is_null() {
-            return Ok(Options(None));
+        Options::read_as("options", value, known)
+    }
+
+    /// The same for an option that is itself an object.
+    pub fn read_as(name: &str, value: &JsValue, known: &[&str]) -> Result<Options> {
+        if value.is_undefined() || (value.is_null() && name == "options") {
+            return Ok(Options(JsValue::UNDEFINED));
         }
-        if !value.is_object() || Array::is_array(value) {
-            return Err(Error::operand(
-                Code::Argument,
-                "options",
-                format!("must be an object, got {}", kind(value)),
-            ));
+        // A forgotten brace puts an operand where the options belong.
+        let is_operand = value.is_object() && tensor("options", value).is_ok();
+        if !value.is_object() || is_operand || is_array(value).map_err(|_| unreadable(name))? {
+            let fault = format!("must be an object, got {}", kind(value));
+            return Err(Error::operand(Code::Argument, name, fault));
         }
         let object: &Object = value.unchecked_ref();
-        for key in Object::keys(object).iter().filter_map(|key| key.as_string()) {
+        let keys = Reflect::own_keys(object).map_err(|_| unreadable(name))?;
+        for key in keys.iter().filter_map(|key| key.as_string()) {
             if !known.contains(&key.as_str()) {
                 let fault = format!("is not an option here; the options are {}", known.join(", "));
                 return Err(Error::operand(Code::Argument, &key, fault));
             }
         }
-        Ok(Options(Some(object.clone())))
+        Ok(Options(value.clone()))
     }
 
     /// The raw value, if given and not undefined.
-    pub fn get(&self, name: &str) -> Option<JsValue> {
-        // A getter that throws counts as absent.
-        let value = Reflect::get(self.0.as_ref()?, &name.into()).ok()?;
-        (!value.is_undefined()).then_some(value)
+    pub fn get(&self, name: &str) -> Result<Option<JsValue>> {
+        if self.0.is_undefined() {
+            return Ok(None);
+        }
+        let value = property(&self.0, &name.into(), name)?;
+        Ok((!value.is_undefined()).then_some(value))
     }
 
     /// A number.
     pub fn number(&self, name: &str, default: f64) -> Result<f64> {
-        let Some(value) = self.get(name) else { return Ok(default) };
+        let Some(value) = self.get(name)? else { return Ok(default) };
         value.as_f64().ok_or_else(|| {
             Error::operand(Code::Argument, name, format!("must be a number, got {}", kind(&value)))
         })
@@ -146,17 +166,17 @@ impl Options {
 
     /// A whole number between `low` and `high`, if given.
     pub fn integer(&self, name: &str, low: i64, high: i64) -> Result<Option<i64>> {
-        self.get(name).map(|value| integer(name, &value, low, high)).transpose()
+        self.get(name)?.map(|value| integer(name, &value, low, high)).transpose()
     }
 
     /// A count that must be given.
     pub fn count(&self, name: &str) -> Result<u32> {
-        Ok(integer(name, &self.get(name).unwrap_or(JsValue::UNDEFINED), 0, u32::MAX.into())? as u32)
+        Ok(integer(name, &self.get(name)?.unwrap_or(JsValue::UNDEFINED), 0, u32::MAX.into())? as u32)
     }
 
     /// A truth value, false by default.
     pub fn flag(&self, name: &str) -> Result<bool> {
-        let Some(value) = self.get(name) else { return Ok(false) };
+        let Some(value) = self.get(name)? else { return Ok(false) };
         value.as_bool().ok_or_else(|| {
             Error::operand(Code::Argument, name, format!("must be true or false, got {}", kind(&value)))
         })
@@ -164,7 +184,7 @@ impl Options {
 
     /// One of `choices`, the first by default: its place among them.
     pub fn choice(&self, name: &str, choices: &[&str]) -> Result<usize> {
-        let Some(value) = self.get(name) else { return Ok(0) };
+        let Some(value) = self.get(name)? else { return Ok(0) };
         let text = value.as_string();
         choices.iter().position(|choice| text.as_deref() == Some(choice)).ok_or_else(|| {
             Error::operand(
@@ -177,7 +197,7 @@ impl Options {
 
     /// A tensor, if given.
     pub fn tensor(&self, name: &'static str) -> Result<Option<Tensor>> {
-        self.get(name).map(|value| tensor(name, &value)).transpose()
+        self.get(name)?.map(|value| tensor(name, &value)).transpose()
     }
 
     /// The `path` option.

@@ -1,7 +1,8 @@
 //! `Gpu`.
 
 use super::{
-    JsArena, JsTensor, Options, Pending, arena, args, or_throw, promise, raw, set, tensor as js_tensor,
+    JsArena, JsTensor, Options, Pending, arena, args, no_constructor, or_throw, promise, raw, set,
+    tensor as js_tensor,
 };
 use crate::error::{Code, Error, Result};
 use crate::gpu::{self, Arena, Gpu};
@@ -107,6 +108,12 @@ fn create_options(options: &JsValue) -> Result<gpu::Options> {
 
 #[wasm_bindgen(js_class = Gpu)]
 impl JsGpu {
+    /// Throws: without this, `new` would make an object of nothing.
+    #[wasm_bindgen(constructor, skip_typescript)]
+    pub fn refuse_new() -> Thrown<JsGpu> {
+        no_constructor("Gpu")
+    }
+
     /// Asks the browser for a device.
     ///
     /// Rejects with `unsupported` if there is no WebGPU, no adapter or no secure
@@ -199,7 +206,7 @@ impl JsGpu {
         let make = || {
             let bytes = args::integer("bytes", bytes, 1, 1 << 53)?;
             let options = Options::read(options, &["grow"])?;
-            let grow = options.get("grow").is_none() || options.flag("grow")?;
+            let grow = options.get("grow")?.is_none() || options.flag("grow")?;
             Arena::new(&self.0, bytes as u64, grow)
         };
         or_throw("arena", make()).map(JsArena::new)

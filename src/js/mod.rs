@@ -10,11 +10,11 @@ mod raw;
 mod tensor;
 
 pub use arena::JsArena;
-pub use args::{Options, tensor};
+pub use args::{Options, elements, tensor};
 pub use gpu::JsGpu;
 pub use tensor::JsTensor;
 
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::op::{self, Op};
 use crate::tensor::Tensor;
 use js_sys::{Object, Promise, Reflect};
@@ -52,13 +52,21 @@ pub fn promise(name: &'static str, call: Result<Pending>) -> Promise {
         Ok(future) => wasm_bindgen_futures::future_to_promise(async move {
             future.await.map_err(|e| error::to_js(&e.in_op(name)))
         }),
-        Err(e) => Promise::reject(&error::to_js(&e.in_op(name))),
+        Err(e) => Promise::reject(&error::to_js(&e.called(name))),
     }
+}
+
+/// What `new` gives for a class that is made by a call.
+pub fn no_constructor<T>(class: &'static str) -> std::result::Result<T, JsValue> {
+    or_throw(
+        class,
+        Err(Error::new(Code::Argument, "is not made by new: Gpu.create() gives a Gpu, that the rest")),
+    )
 }
 
 /// A value, or a thrown `WgradError`.
 pub fn or_throw<T>(name: &'static str, result: Result<T>) -> std::result::Result<T, JsValue> {
-    result.map_err(|e| error::to_js(&e.in_op(name)))
+    result.map_err(|e| error::to_js(&e.called(name)))
 }
 
 /// Runs an op with one result as a `Promise<Tensor>`. `call` reads the arguments.
@@ -102,23 +110,40 @@ pub struct Call {
     inputs: Vec<Tensor>,
     out: Vec<Option<Tensor>>,
     path: op::Path,
+    /// The option that names the one result, where it is not the op's own word for it.
+    option: Option<&'static str>,
 }
 
 impl Call {
     /// A call with the `out` and `path` of `options`.
     pub fn new(op: impl Op, inputs: Vec<Tensor>, options: &Options) -> Result<Call> {
-        Ok(Call { op: Rc::new(op), inputs, out: vec![options.tensor("out")?], path: options.path()? })
+        let out = options.tensor("out")?;
+        let (option, path) = (out.as_ref().map(|_| "out"), options.path()?);
+        Ok(Call { op: Rc::new(op), inputs, out: vec![out], path, option })
     }
 
-    /// The same call, writing to `out`.
-    pub fn writing_to(self, out: Tensor) -> Call {
-        Call { out: vec![Some(out)], ..self }
+    /// A call with the `path` of `options`, whose `out` names a tensor for any of the results.
+    pub fn with_outs(op: impl Op, inputs: Vec<Tensor>, options: &Options) -> Result<Call> {
+        let names = op.outputs();
+        let outs = Options::read_as("out", &options.get("out")?.unwrap_or(JsValue::UNDEFINED), &names)?;
+        let out = names.into_iter().map(|name| outs.tensor(name)).collect::<Result<_>>()?;
+        Ok(Call { op: Rc::new(op), inputs, out, path: options.path()?, option: None })
+    }
+
+    /// The same call, writing to `out`, which the caller calls `name`.
+    pub fn writing_to(self, name: &'static str, out: Tensor) -> Call {
+        Call { out: vec![Some(out)], option: Some(name), ..self }
     }
 
     fn run(self) -> Result<impl Future<Output = Result<Vec<Tensor>>> + use<>> {
         let inputs: Vec<&Tensor> = self.inputs.iter().collect();
         let out: Vec<Option<&Tensor>> = self.out.iter().map(Option::as_ref).collect();
-        op::run(self.op, &inputs, &out, self.path)
+        let result = self.op.outputs()[0];
+        let call = op::run(self.op, &inputs, &out, self.path);
+        call.map_err(|e| match self.option {
+            Some(option) if e.operand.as_deref() == Some(result) => e.renamed(result, option),
+            _ => e,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `Tensor`.
 
-use super::{Pending, args, or_throw, promise, raw};
+use super::{Pending, args, no_constructor, or_throw, promise, raw};
 use crate::error::{Code, Error, Result};
 use crate::gpu::Arena;
 use crate::shape::{Dtype, Shape, Spec};
@@ -80,6 +80,12 @@ fn typed_array(data: &JsValue) -> Result<(Dtype, u32)> {
 
 #[wasm_bindgen(js_class = Tensor)]
 impl JsTensor {
+    /// Throws: without this, `new` would make an object of nothing.
+    #[wasm_bindgen(constructor, skip_typescript)]
+    pub fn refuse_new() -> Thrown<JsTensor> {
+        no_constructor("Tensor")
+    }
+
     /// Its dimensions; `[]` for a scalar.
     #[wasm_bindgen(getter, unchecked_return_type = "number[]")]
     pub fn shape(&self) -> Array {

@@ -262,7 +262,7 @@ export interface RunCumsumBackward extends OpOptions {
                     reverse: false,
                     backward: true,
                 };
-                Ok(Call::new(op, vec![at("dy")?], &options)?.writing_to(at("dx")?))
+                Ok(Call::new(op, vec![at("dy")?], &options)?.writing_to("dx", at("dx")?))
             })
         }
     }

@@ -326,7 +326,7 @@ export interface RunGatherBackward extends OpOptions {
                 let indices = at("indices", &[num_idx], Dtype::U32)?;
                 let dst = at("dst", &[outer, axis_dim, trailing], Dtype::F32)?;
                 Ok(Call::new(GatherBackward { axis: 1, axis_dim }, vec![dy, indices], &options)?
-                    .writing_to(dst))
+                    .writing_to("dst", dst))
             })
         }
     }

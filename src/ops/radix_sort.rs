@@ -40,7 +40,10 @@ pub fn sort(call: &Call, op: &'static str, mut from: Pairs, count: u32, max_key:
         let operands = CountDigits { keys: from.keys.span.clone(), tile_counts: tile_counts() };
         call.gpu.dispatch(op, operands, &[], &params, tiles.into())?;
         let operands = ScanTiles { tile_counts: tile_counts(), digit_counts: digit_counts() };
-        call.gpu.dispatch(op, operands, &[], &params, 256)?;
+        // Digits past the greatest key's do not occur; what is left in their counts only
+        // reaches the starts of digits after them.
+        let digits = (max_key >> (8 * pass)).min(255) + 1;
+        call.gpu.dispatch(op, operands, &[], &params, digits.into())?;
         let operands = Scatter {
             keys: from.keys.span.clone(),
             values: from.values.span.clone(),

@@ -243,7 +243,7 @@ export interface RunRopeBackward extends OpOptions {
         let options = Options::read(options, &["headDim", "nRot", "style", "out", "path"])?;
         let first = if backward { "dy" } else { "x" };
         let inputs = vec![tensor(first, x)?, tensor("cos", cos)?, tensor("sin", sin)?];
-        if options.get("headDim").is_none() {
+        if options.get("headDim")?.is_none() {
             return Err(Error::operand(Code::Argument, "headDim", "must be given"));
         }
         let head_dim = options.count("headDim")?;
@@ -300,7 +300,7 @@ export interface RunRopeBackward extends OpOptions {
                 let full = [batch, seq, hidden];
                 let inputs = vec![at("dy", &full)?, at("cos", table.dims())?, at("sin", table.dims())?];
                 let op = Rope { head_dim, n_rot, style: Style::Neox, backward: true };
-                Ok(Call::new(op, inputs, &options)?.writing_to(at("dx", &full)?))
+                Ok(Call::new(op, inputs, &options)?.writing_to("dx", at("dx", &full)?))
             })
         }
     }

@@ -23,12 +23,8 @@ macro_rules! kernel {
     ($bind:ident, $entry:literal, $source:expr) => {
         struct $bind(Span);
         impl Bind for $bind {
-            const KERNEL: &'static Kernel = &Kernel {
-                name: concat!("test.", $entry),
-                entry: $entry,
-                source: $source,
-                bindings: &[1],
-            };
+            const KERNEL: &'static Kernel =
+                &Kernel { name: concat!("test.", $entry), entry: $entry, source: $source, bindings: &[1] };
             fn spans(self) -> Vec<Span> {
                 vec![self.0]
             }
@@ -43,12 +39,12 @@ struct Params { at: u32, count: u32, value: f32 }
 override SCALE = 1.0;
 
 @compute @workgroup_size(1)
-fn set(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u) {
+fn put(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u) {
     let i = group.x + group.y * groups.x;
     if i < params.count { y[params.at + i] += params.value * SCALE; }
 }
 ";
-kernel!(Set, "set", FILL);
+kernel!(Put, "put", FILL);
 kernel!(Missing, "absent", FILL);
 
 static BROKEN: &str = "
@@ -60,9 +56,9 @@ fn broken() {
 ";
 kernel!(Broken, "broken", BROKEN);
 
-fn set(gpu: &Rc<Gpu>, y: &Tensor, at: u32, count: u32, value: f32) -> Result<(), Error> {
-    let operands = Set(y.operand("y")?.span.clone());
-    gpu.dispatch("set", operands, &[], &Params { at, count, value, _pad: 0 }, count.into())
+fn put(gpu: &Rc<Gpu>, y: &Tensor, at: u32, count: u32, value: f32) -> Result<(), Error> {
+    let operands = Put(y.operand("y")?.span.clone());
+    gpu.dispatch("put", operands, &[], &Params { at, count, value, _pad: 0 }, count.into())
 }
 
 // cases: row 69, gfx-rs/wgpu#1650: the parameters of 256 dispatches share a buffer that one submit
@@ -72,7 +68,7 @@ async fn every_dispatch_has_its_own_parameters() {
     with_gpu(async |gpu| {
         let y = upload(&arena(gpu, 1 << 16), &[0.0; 1000]);
         for i in 0..1000 {
-            set(gpu, &y, i, 1, i as f32).unwrap();
+            put(gpu, &y, i, 1, i as f32).unwrap();
         }
         let want: Vec<f32> = (0..1000).map(|i| i as f32).collect();
         assert_eq!(y.read_f32().await.unwrap(), want);
@@ -85,9 +81,9 @@ async fn overrides_make_pipelines_of_their_own() {
     with_gpu(async |gpu| {
         let y = upload(&arena(gpu, 1 << 16), &[0.0; 3]);
         for (at, scale) in [(0, 2.0), (1, 3.0), (2, 2.0), (0, 3.0)] {
-            let operands = Set(y.operand("y").unwrap().span.clone());
+            let operands = Put(y.operand("y").unwrap().span.clone());
             let params = Params { at, count: 1, value: 10.0, _pad: 0 };
-            gpu.dispatch("set", operands, &[("SCALE", scale)], &params, 1).unwrap();
+            gpu.dispatch("put", operands, &[("SCALE", scale)], &params, 1).unwrap();
         }
         assert_eq!(y.read_f32().await.unwrap(), [50.0, 30.0, 20.0]);
     })
@@ -98,15 +94,15 @@ async fn overrides_make_pipelines_of_their_own() {
 async fn more_groups_than_one_dimension_has() {
     with_gpu(async |gpu| {
         let y = upload(&arena(gpu, 1 << 20), &vec![0.0; 131_101]);
-        set(gpu, &y, 0, 131_101, 1.0).unwrap();
-        set(gpu, &y, 65_535, 1, 1.0).unwrap();
-        set(gpu, &y, 0, 0, 9.0).unwrap();
+        put(gpu, &y, 0, 131_101, 1.0).unwrap();
+        put(gpu, &y, 65_535, 1, 1.0).unwrap();
+        put(gpu, &y, 0, 0, 9.0).unwrap();
         let mut want = vec![1.0; 131_101];
         want[65_535] = 2.0;
         assert!(y.read_f32().await.unwrap() == want, "each group once");
         let refused = gpu.dispatch(
-            "set",
-            Set(y.operand("y").unwrap().span.clone()),
+            "put",
+            Put(y.operand("y").unwrap().span.clone()),
             &[],
             &Params { at: 0, count: 0, value: 0.0, _pad: 0 },
             1 << 33,
@@ -170,7 +166,7 @@ async fn what_the_gpu_refuses_rejects_the_next_call_that_waits() {
         errors.extend(gpu.sync().unwrap().await.err());
         assert_eq!(errors.iter().map(|e| e.code).collect::<Vec<_>>(), [Code::Internal]);
         assert_eq!(y.read_f32().await.unwrap(), [1.0, 2.0]);
-        set(gpu, &y, 0, 2, 1.0).unwrap();
+        put(gpu, &y, 0, 2, 1.0).unwrap();
         assert_eq!(y.read_f32().await.unwrap(), [2.0, 3.0]);
     })
     .await;

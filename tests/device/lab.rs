@@ -52,7 +52,9 @@ pub async fn create() -> Rc<Gpu> {
         let info = Reflect::get(&device, &"adapterInfo".into()).expect("an object");
         let text = |key: &str| Reflect::get(&info, &key.into()).ok().and_then(|text| text.as_string());
         let words = ["vendor", "architecture", "description"].map(|key| text(key).unwrap_or_default());
-        console_log!("adapter: {}", words.join(" "));
+        // Firefox does not tell; the limits at least differ between adapters.
+        let binding = gpu.limits.max_storage_buffer_binding_size;
+        console_log!("adapter: {} (bindings of {binding} bytes)", words.join(" "));
     }
     gpu
 }

@@ -5,6 +5,7 @@ use crate::lab::{arena, spec, upload, with_gpu};
 use std::rc::Rc;
 use wasm_bindgen_test::wasm_bindgen_test;
 use wgrad::error::Code;
+use wgrad::gpu::{Gpu, Limits, Options, Span};
 use wgrad::op::{self, Path};
 use wgrad::ops::cumsum::Cumsum;
 use wgrad::tensor::Tensor;
@@ -48,7 +49,8 @@ async fn odd_sizes_and_nothing() {
         let mut reads = Vec::new();
         for count in [0, 1, 3, 25, 63, 64, 65] {
             let values: Vec<f32> = (0..count).map(|i| i as f32 + 0.5).collect();
-            let [left, x, right] = [&[-1.0][..], &vec![0.0; values.len()], &[-2.0]].map(|v| upload(&arena, v));
+            let [left, x, right] =
+                [&[-1.0][..], &vec![0.0; values.len()], &[-2.0]].map(|v| upload(&arena, v));
             x.write(bytemuck::cast_slice(&values)).unwrap();
             for (tensor, want) in [(left, vec![-1.0]), (x, values), (right, vec![-2.0])] {
                 reads.push((tensor.read().unwrap(), want));
@@ -58,7 +60,7 @@ async fn odd_sizes_and_nothing() {
             assert_eq!(floats(&read.await.unwrap()), want);
         }
         let x = Tensor::new(&arena, spec(&[3, 0, 2])).unwrap();
-        assert_eq!(x.read().unwrap().await.unwrap(), []);
+        assert!(x.read().unwrap().await.unwrap().is_empty());
         assert_eq!(x.write(&[0; 4]).unwrap_err().code, Code::Shape);
     })
     .await;
@@ -83,6 +85,32 @@ async fn several_ranges_in_one_map() {
         assert_eq!(read.unwrap().await.unwrap(), (vec![12, 0, 4, 1200], 4.0));
     })
     .await;
+}
+
+// The words that tell of bad indices ride along with a read, and must not make it too large.
+#[wasm_bindgen_test]
+async fn as_much_as_one_buffer_holds() {
+    let options = Options { limits: Limits::Default, ..Options::default() };
+    let gpu = Gpu::create(options).await.unwrap();
+    let half = gpu.limits.max_buffer_size / 2;
+    assert_eq!(half, gpu.limits.max_storage_buffer_binding_size);
+    let arena = arena(&gpu, half);
+    let tensors = [0, 1].map(|_| Tensor::new(&arena, spec(&[(half / 4) as u32])).unwrap());
+    let spans = tensors.each_ref().map(|tensor| tensor.operand("x").unwrap().span);
+    gpu.write(&Span { offset: half - 4, bytes: 4, ..spans[1].clone() }, &7f32.to_le_bytes());
+    let mut more = spans.to_vec();
+    more.push(Span { bytes: 4, ..spans[0].clone() });
+    let error = gpu.read(more, |_| ()).err().expect("more than a buffer holds");
+    assert_eq!(error.code, Code::Limit);
+    let read = gpu.read(spans.to_vec(), move |mapped| {
+        let range = mapped.range(1);
+        assert_eq!(range, half..2 * half);
+        let last = mapped.view().as_uint8array().slice(range.end as u32 - 4, range.end as u32).to_vec();
+        f32::from_le_bytes(last.try_into().unwrap())
+    });
+    assert_eq!(read.unwrap().await.unwrap(), 7.0);
+    gpu.sync().unwrap().await.unwrap();
+    gpu.destroy();
 }
 
 // cases: row 73, software-mansion/TypeGPU#205: two pending reads must not share a staging buffer.

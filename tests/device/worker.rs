@@ -1,6 +1,7 @@
 //! Every op on known answers, in a dedicated worker: no window, no document.
 #![cfg(target_arch = "wasm32")]
 
+use wasm_bindgen::JsValue;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use wgrad::gpu::Gpu;
 use wgrad::self_test;
@@ -13,7 +14,11 @@ async fn the_self_test_passes_in_a_worker() {
     let has = |name: &str| js_sys::Reflect::has(&global, &name.into()).expect("an object");
     assert!(has("DedicatedWorkerGlobalScope") && !has("document"), "not in a worker");
     let gpu = Gpu::create(Default::default()).await.expect("a GPU");
-    console_log!("adapter: {} {}", gpu.info.name, gpu.info.driver);
+    let device = gpu.device.as_webgpu().expect("WebGPU").clone();
+    let get = |object: &JsValue, key: &str| js_sys::Reflect::get(object, &key.into()).expect("an object");
+    let info = get(&device.into(), "adapterInfo");
+    let words = ["vendor", "architecture"].map(|key| get(&info, key).as_string().unwrap_or_default());
+    console_log!("adapter: {}", words.join(" "));
     let outcomes = self_test::run(&gpu).await.expect("the device lives");
     let failed: Vec<String> = outcomes
         .iter()

@@ -132,6 +132,33 @@ pageTest("arenas past what the GPU has", async ({ wgrad, gpu, rejects, close, f3
   close(await (await wgrad.cumsum(y)).read(), [1, 11, 111]);
 });
 
+pageTest("every buffer is made inside an error scope", async ({ wgrad, gpu, equal }) => {
+  // Or running out of memory would be the console's to tell, and no call's.
+  const { pushErrorScope, popErrorScope, createBuffer } = GPUDevice.prototype;
+  let scopes = 0;
+  const outside = [];
+  Object.assign(GPUDevice.prototype, {
+    pushErrorScope(filter) {
+      if (filter === "out-of-memory") scopes++;
+      return pushErrorScope.call(this, filter);
+    },
+    popErrorScope() {
+      scopes = Math.max(0, scopes - 1);
+      return popErrorScope.call(this);
+    },
+    createBuffer(descriptor) {
+      if (!scopes) outside.push(`${descriptor.label}, ${descriptor.size} bytes`);
+      return createBuffer.call(this, descriptor);
+    },
+  });
+  const x = gpu.arena(1 << 20).upload(new Float32Array(100_000), [100_000]);
+  await x.read();
+  const y = await wgrad.cumsum(x, { path: "host" });
+  await (await wgrad.cumsumBackward(y)).read();
+  Object.assign(GPUDevice.prototype, { pushErrorScope, popErrorScope, createBuffer });
+  equal(outside, []);
+});
+
 pageTest("an arena that may not grow", async ({ gpu, equal, throws }) => {
   const arena = gpu.arena(4096, { grow: false });
   const all = [arena.alloc([512]), arena.alloc([256])];

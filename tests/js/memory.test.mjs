@@ -67,6 +67,7 @@ pageTest("a hundred arenas", async ({ gpu, equal, probe, f32 }) => {
   }
   const end = [gpu.memory().allocated, gpu.memory().used, probe.buffers, probe.bytes];
   equal(end, start, "bytes and buffers");
+  x.free();
 });
 
 pageTest("twenty Gpus", async ({ wgrad, equal, probe, f32 }) => {

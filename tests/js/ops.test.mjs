@@ -171,7 +171,7 @@ pageTest("out", async ({ wgrad, gpu, close, equal, f32 }) => {
       const size = shape.reduce((a, b) => a * b);
       // Between guards, and full of NaN: all of it is written, and nothing beside it.
       const arena = gpu.arena(768);
-      arena.upload(new Float32Array(192).fill(NaN), [192]);
+      const poison = arena.upload(new Float32Array(192).fill(NaN), [192]);
       const out = arena.at(256, shape);
       const used = gpu.memory().used;
       const result = await call({ out, path });
@@ -184,10 +184,30 @@ pageTest("out", async ({ wgrad, gpu, close, equal, f32 }) => {
       const all = await arena.at(0, [192]).read();
       equal(all.filter((v) => !Number.isNaN(v)).length, size, `values written by ${op}, ${path}`);
       equal(gpu.memory().used, used, `${op} allocates nothing that stays`);
+      // Not before: what is forgotten returns its memory at any time.
+      poison.free();
       arena.destroy();
     }
-    // Not before: what is forgotten returns its memory at any time.
     own.free();
+  }
+});
+
+pageTest("out of several results", async ({ wgrad, gpu, close, equal, f32 }) => {
+  const [x, gamma] = [gpu.tensor(f32(1, 2, 3, 4), [2, 2]), gpu.tensor(f32(1, 1), [2])];
+  const own = await wgrad.rmsNormBackward(x, gamma, x);
+  for (const path of ["gpu", "host"]) {
+    const out = { dbeta: gpu.tensor(f32(9, 9), [2]), dx: gpu.tensor(f32(9, 9, 9, 9), [2, 2]) };
+    const all = await wgrad.rmsNormBackward(x, gamma, x, { out, path });
+    equal(Object.keys(all), ["dx", "dgamma", "dbeta"]);
+    for (const name of ["dx", "dgamma", "dbeta"]) {
+      close(await all[name].read(), await own[name].read(), `${name}, ${path}`);
+    }
+    for (const name of ["dx", "dbeta"]) {
+      equal(await out[name].read(), await all[name].read(), `out.${name}, ${path}`);
+    }
+    const none = { wants: ["dgamma"], out: { dgamma: undefined }, path };
+    const one = await wgrad.rmsNormBackward(x, gamma, x, none);
+    close(await one.dgamma.read(), await own.dgamma.read(), `dgamma alone, ${path}`);
   }
 });
 

@@ -231,8 +231,13 @@ export async function wanted(x: Tensor, gamma: Tensor, dy: Tensor): Promise<Tens
   two.dx.free();
   // @ts-expect-error: no such gradient
   await rmsNormBackward(x, gamma, dy, { wants: ["dw"] });
+  const places = { dx: dy, dbeta: gamma };
+  same<Awaited<ReturnType<typeof rmsNormBackward>>, Record<RmsNormGradient, Tensor>>(true);
+  await rmsNormBackward(x, gamma, dy, { out: places });
   // @ts-expect-error: three results have no one place to go
   await rmsNormBackward(x, gamma, dy, { out: dy });
+  // @ts-expect-error: not wanted
+  await rmsNormBackward(x, gamma, dy, { wants: ["dx"], out: { dgamma: gamma } });
   // What is only known later may be anything.
   const later: RmsNormBackwardOptions = { wants: Math.random() < 0.5 ? ["dx"] : ["dbeta"] };
   const some = await rmsNormBackward(x, gamma, dy, later);

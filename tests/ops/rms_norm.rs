@@ -121,12 +121,14 @@ impl Norm {
     }
 }
 
-/// Shapes around what the kernels do differently: 8, 64 or 256 lanes a row (up to 16,
-/// 128 and more), 32 columns and 64 rows a group of the column sums, lanes with more
-/// than 64 terms, and no row at all.
+/// Shapes around what the kernels do differently: 8 to 256 lanes a row by its length,
+/// 32 columns and 64 rows a group of the column sums, lanes with more than 64 terms, and
+/// no row at all.
 fn shapes() -> Vec<Vec<u32>> {
     let mut shapes = Vec::new();
-    for h in [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000] {
+    for h in
+        [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000]
+    {
         shapes.extend([vec![1, h], vec![5, h]]);
     }
     for rows in [31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025] {

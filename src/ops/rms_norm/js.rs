@@ -4,7 +4,7 @@ use super::{GRADIENTS, RmsNorm, RmsNormBackward};
 use crate::error::{Code, Error, Result};
 use crate::js::{self, Call, JsArena, Options, tensor};
 use crate::shape::Dtype;
-use js_sys::{Array, Promise};
+use js_sys::Promise;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -30,6 +30,8 @@ export interface RmsNormBackwardOptions<W extends RmsNormGradient = RmsNormGradi
   eps?: number;
   /** Which gradients to compute. Default all three. */
   wants?: readonly W[];
+  /** Tensors that receive results, of the right shape, overlapping no operand. Default: new ones. */
+  out?: { readonly [G in W]?: Tensor };
 }
 
 /** Operands as byte offsets into the arena, multiples of 256. x, dy: [rows, h]; gamma: [h]. `beta` is accepted and not read. */
@@ -78,10 +80,10 @@ pub fn rms_norm(
 #[wasm_bindgen(js_name = rmsNormBackward, skip_typescript)]
 pub fn rms_norm_backward(x: &JsValue, gamma: &JsValue, dy: &JsValue, options: &JsValue) -> Promise {
     js::several("rmsNormBackward", || {
-        let options = Options::read(options, &["eps", "wants", "path"])?;
+        let options = Options::read(options, &["eps", "wants", "out", "path"])?;
         let inputs = vec![tensor("x", x)?, tensor("gamma", gamma)?, tensor("dy", dy)?];
         let op = RmsNormBackward { name: "rmsNormBackward", eps: eps(&options)?, wants: wants(&options)? };
-        Call::new(op, inputs, &options)
+        Call::with_outs(op, inputs, &options)
     })
 }
 
@@ -99,15 +101,11 @@ export function rmsNormBackward<W extends RmsNormGradient = RmsNormGradient>(x: 
 "#;
 
 fn wants(options: &Options) -> Result<[bool; 3]> {
-    let Some(value) = options.get("wants") else { return Ok([true; 3]) };
-    let fault = || {
-        Error::operand(Code::Argument, "wants", "must be an array of some of \"dx\", \"dgamma\", \"dbeta\"")
-    };
-    if !Array::is_array(&value) {
-        return Err(fault());
-    }
+    let Some(value) = options.get("wants")? else { return Ok([true; 3]) };
+    let fault = "must be an array of some of \"dx\", \"dgamma\", \"dbeta\"";
+    let fault = || Error::operand(Code::Argument, "wants", fault);
     let mut wants = [false; 3];
-    for name in Array::from(&value).iter() {
+    for name in js::elements("wants", &value)?.ok_or_else(fault)? {
         let name = name.as_string();
         let i = GRADIENTS.iter().position(|gradient| name.as_deref() == Some(gradient)).ok_or_else(fault)?;
         wants[i] = true;
@@ -174,7 +172,7 @@ fn run(arena: &JsArena, index: usize, name: &'static str, operands: &JsValue) ->
         let dims = [rows, h];
         let out = at(GRADIENTS[index], if index == 0 { &dims } else { &dims[1..] })?;
         let op = RmsNormBackward { name, eps: eps(&options)?, wants: std::array::from_fn(|i| i == index) };
-        Ok(Call::new(op, inputs, &options)?.writing_to(out))
+        Ok(Call::new(op, inputs, &options)?.writing_to(GRADIENTS[index], out))
     })
 }
 

@@ -34,11 +34,13 @@ impl Dims {
         Ok(Dims { rows: to_u32("x", x.shape.rows())?, h: x.shape.last() })
     }
 
-    /// Lanes that share a row: enough for its length, few for a short one.
+    /// Lanes that share a row. A lane with but one or two columns spends its time in
+    /// barriers, so short rows take few.
     fn lanes(self) -> u32 {
         match self.h {
             0..=16 => 8,
-            17..=128 => 64,
+            17..=128 => 16,
+            129..=512 => 64,
             _ => 256,
         }
     }

@@ -67,6 +67,36 @@ function refused(op) {
   return list;
 }
 
+/** The `out` of an op with several results, an object of tensors. */
+function severalOuts({ gpu, other, freed }, { op, operands, call }) {
+  const cases = [];
+  const add = (out, code, operand, message, more = {}) =>
+    cases.push({
+      call: `{ out: ${operand} }, /${message}/`,
+      run: () => call({}, { out, ...more }),
+      want: { code, op, operand, message },
+    });
+  const [x, gamma] = [operands.x, operands.gamma];
+  const tensor = (shape, Data = Float32Array) =>
+    gpu.tensor(new Data(shape.reduce((a, b) => a * b)), shape);
+  for (const out of [7, "dx", [x]]) add(out, "argument", "out", "out must be an object, got");
+  add(x, "argument", "out", "out must be an object, got Tensor");
+  add({ dw: x }, "argument", "dw", "dw is not an option here; the options are dx, dgamma, dbeta");
+  add({ dx: x }, "argument", "dx", "options are dgamma$", { wants: ["dgamma"] });
+  add(throwing("dx"), "argument", "dx", "dx cannot be read");
+  for (const out of [null, 7, {}, [x]]) add({ dx: out }, "argument", "dx", "must be a Tensor, got");
+  add({ dgamma: freed }, "disposed", "dgamma", "dgamma was freed");
+  const elsewhere = other.tensor(new Float32Array(4), [4]);
+  add({ dbeta: elsewhere }, "argument", "dbeta", "dbeta belongs to another Gpu");
+  add({ dx: tensor([8]) }, "shape", "dx", "dx must have shape \\[2, 4\\], got \\[8\\]");
+  add({ dgamma: tensor([4], Int32Array) }, "dtype", "dgamma", "dgamma must be f32, got i32");
+  add({ dx: x }, "alias", "dx", "dx overlaps x");
+  add({ dx: tensor([2, 4]), dbeta: gamma }, "alias", "dbeta", "dbeta overlaps gamma");
+  const shared = tensor([4]);
+  add({ dgamma: shared, dbeta: shared }, "alias", "dbeta", "dbeta overlaps dgamma");
+  return cases;
+}
+
 function optionCases(world, good) {
   const { op, call, callWith, options, operands } = good;
   const cases = refused(op).map(([name, what, value, message, code]) => ({
@@ -112,10 +142,7 @@ function optionCases(world, good) {
     const want = { code: "shape", op, operand: "beta", message: "must have shape \\[4\\], got" };
     cases.push({ call: "a short beta", run: () => call({}, { beta: short }), want });
   }
-  if (op === "rmsNormBackward") {
-    const want = { code: "argument", op, operand: "out", message: "is not an option here" };
-    cases.push({ call: "{ out }", run: () => call({}, { out: operand }), want });
-  }
+  if (op === "rmsNormBackward") cases.push(...severalOuts(world, good));
   return cases;
 }
 

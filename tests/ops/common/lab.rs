@@ -105,7 +105,11 @@ async fn create() -> Rc<Gpu> {
     let device = gpu.device.as_webgpu().expect("WebGPU").clone();
     let get = |object: &JsValue, key: &str| js_sys::Reflect::get(object, &key.into()).expect("an object");
     let info = get(&device.into(), "adapterInfo");
-    let text = |key| get(&info, key).as_string().unwrap_or_default();
-    say(&format!("adapter: {} {} {}", text("vendor"), text("architecture"), text("description")));
+    let names = ["vendor", "architecture", "device", "description"];
+    let texts: Vec<String> = names.iter().filter_map(|name| get(&info, name).as_string()).collect();
+    let text = texts.join(" ");
+    // Firefox tells nothing of its adapter.
+    let text = if text.trim().is_empty() { "not named by this browser" } else { text.trim() };
+    say(&format!("adapter: {text}, fallback {}", get(&info, "isFallbackAdapter").is_truthy()));
     gpu
 }

@@ -94,7 +94,8 @@ impl Lab {
 
     fn repeat(&self, arena: &Rc<Arena>, operand: &Repeated) -> Tensor {
         let shape = |dims: &[u32]| Shape::new(dims).expect("a shape");
-        let tensor = Tensor::new(arena, Spec { shape: shape(&operand.dims), dtype: operand.dtype }).expect("memory");
+        let tensor =
+            Tensor::new(arena, Spec { shape: shape(&operand.dims), dtype: operand.dtype }).expect("memory");
         let pattern = Spec { shape: shape(&[operand.words.len() as u32]), dtype: operand.dtype };
         let bytes = bytemuck::cast_slice(operand.words);
         let pattern = Tensor::upload_bytes(&self.kept, bytes, pattern).expect("an upload");

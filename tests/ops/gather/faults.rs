@@ -24,6 +24,10 @@ pub fn public() -> Vec<Case> {
         let twice = Lookup::new("mni-ml/framework#29", &[1], 0, &[0, 0]).with_dy(&dy);
         cases.push(exactly(twice.backward(), &[sum]));
     }
+    // Not a report: repeats are added in the order of the indices, as documented. Any other
+    // order loses the 1 beside 1e8.
+    let ordered = Lookup::new("in order", &[3], 0, &[2, 0, 2, 1, 2]).with_dy(&[1e8, 5.0, -1e8, 7.0, 1.0]);
+    cases.push(exactly(ordered.backward(), &[5.0, 7.0, 1.0]));
     // cases: row 38. 768 and a little more on one row.
     for hits in [768, 769, 770] {
         let name = "pytorch/pytorch#28716";
