@@ -41,6 +41,10 @@ fn forward(
     @builtin(local_invocation_index) local: u32,
 ) {
     let item = linear_group(id, count) * 256 + local;
+    // As many threads as there are indices look after one each: the result may be empty.
+    if (item < params.num_idx && indices[item] >= params.axis_dim) {
+        report(item);
+    }
     if (item >= params.items) {
         return;
     }
@@ -51,8 +55,6 @@ fn forward(
     var value = 0.0;
     if (row < params.axis_dim) {
         value = table[(outer * params.axis_dim + row) * params.trailing + t];
-    } else if (t == 0 && outer == 0) {
-        report(i);
     }
     y[item] = value;
 }

@@ -108,24 +108,32 @@ impl Gpu {
     /// [`Gpu::read`] for all types, so that the wasm file holds it once.
     fn read_into(self: &Rc<Self>, mut spans: Vec<Span>, take: Take) -> Result<Pending> {
         self.alive()?;
-        let faults = spans.len();
+        let wanted = spans.len();
+        let limit = self.limits.max_buffer_size;
+        let bytes = |spans: &[Span]| spans.iter().map(|s| s.bytes).sum::<u64>();
         // Even a read of nothing needs a copy: mapping waits only for work that uses the buffer.
         spans.push(self.faults.span());
+        if bytes(&spans) > limit {
+            // The next read tells of faults; this one is as large as they get.
+            spans.pop();
+        }
+        let with_faults = spans.len() > wanted;
         let sizes: Vec<u64> = spans.iter().map(|s| s.bytes).collect();
-        let total = sizes.iter().sum::<u64>();
-        if total > self.limits.max_buffer_size {
-            let message =
-                format!("reading {total} bytes at once; maxBufferSize is {}", self.limits.max_buffer_size);
+        let total = bytes(&spans);
+        if total > limit {
+            let message = format!("reading {total} bytes at once; maxBufferSize is {limit}");
             return Err(Error::new(Code::Limit, message));
         }
-        let staging = self.staging.borrow_mut().take(&self.device, total, self.limits.max_buffer_size);
+        let staging = self.staging.borrow_mut().take(&self.device, total, limit);
         let mut offset = 0;
         for span in spans.into_iter().filter(|s| s.bytes > 0) {
             let bytes = span.bytes;
             self.copy(span, Span { buffer: staging.clone(), offset, bytes });
             offset += bytes;
         }
-        self.faults.cleared(self);
+        if with_faults {
+            self.faults.cleared(self);
+        }
         self.flush();
         let (sender, receiver) = oneshot::channel();
         // The receiver is only gone when nobody waits for this read any more.
@@ -144,7 +152,8 @@ impl Gpu {
             let view =
                 staging.get_mapped_range(0..total).map_err(|e| Error::new(Code::Internal, e.to_string()))?;
             let mapped = Mapped { view: &view, sizes: &sizes };
-            let failure = gpu.take_failure().or(gpu.faults.read(&mapped, faults));
+            let fault = with_faults.then(|| gpu.faults.read(&mapped, wanted)).flatten();
+            let failure = gpu.take_failure().or(fault);
             let result = match failure {
                 Some(error) => Err(error),
                 None => {

@@ -73,7 +73,8 @@ impl Op for Gather {
         };
         let [table, indices] = [0, 1].map(|i: usize| call.inputs[i].span.clone());
         let operands = Forward { table, indices, y: call.outputs[0].span.clone(), faults };
-        call.gpu.dispatch(self.name(), operands, &[], &params, items.div_ceil(WORKGROUP))
+        let threads = items.max(params.num_idx.into());
+        call.gpu.dispatch(self.name(), operands, &[], &params, threads.div_ceil(WORKGROUP))
     }
 
     fn compute(&self, inputs: &[Host], outputs: &mut [Host]) -> Result<()> {

@@ -10,8 +10,15 @@ export async function enter() {
   return { wgrad, gpu, memory, probe: globalThis.probe, ...helpers };
 }
 
-const show = (value) =>
-  JSON.stringify(value, (_, v) => (ArrayBuffer.isView(v) ? [v.constructor.name, ...v] : v));
+// JSON has no NaN, no infinities, no -0 and no typed arrays.
+function plain(_, value) {
+  if (ArrayBuffer.isView(value)) return [value.constructor.name, ...value];
+  const isOdd = typeof value === "number" && (!Number.isFinite(value) || Object.is(value, -0));
+  if (isOdd) return Object.is(value, -0) ? "-0" : String(value);
+  return value;
+}
+
+const show = (value) => JSON.stringify(value, plain);
 
 function ok(condition, note) {
   if (!condition) throw new Error(note);
