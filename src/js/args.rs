@@ -17,7 +17,8 @@ thread_local! {
 extern "C" {
     type MaybeTensor;
     #[wasm_bindgen(method, structural, catch, js_name = __handOver)]
-    fn hand_over(this: &MaybeTensor) -> std::result::Result<JsValue, JsValue>;
+    // No value comes back: when a call throws, wasm-bindgen loses the slot that it took for one.
+    fn hand_over(this: &MaybeTensor) -> std::result::Result<(), JsValue>;
     // js-sys's own does not catch what a revoked proxy throws.
     #[wasm_bindgen(catch, js_namespace = Array, js_name = isArray)]
     fn is_array(value: &JsValue) -> std::result::Result<bool, JsValue>;

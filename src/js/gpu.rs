@@ -9,6 +9,7 @@ use crate::gpu::{self, Arena, Gpu};
 use crate::op::Path;
 use crate::self_test;
 use js_sys::{Array, Object, Promise, Reflect};
+use std::cell::OnceCell;
 use std::rc::Rc;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -67,7 +68,11 @@ export interface ArenaOptions {
 
 /// A GPU device: makes tensors and arenas. Everything made with it works only with it.
 #[wasm_bindgen(js_name = Gpu)]
-pub struct JsGpu(Rc<Gpu>);
+pub struct JsGpu(
+    Rc<Gpu>,
+    // One promise, however often it is asked for: each would wait for as long as the device lives.
+    OnceCell<Promise>,
+);
 
 impl Drop for JsGpu {
     /// Without this, a Gpu that was forgotten rather than destroyed would keep itself.
@@ -127,7 +132,7 @@ impl JsGpu {
             if let Some(reason) = unsupported() {
                 return Err(Error::new(Code::Unsupported, reason));
             }
-            Ok(Box::pin(async move { Ok(JsGpu(Gpu::create(options).await?).into()) }))
+            Ok(Box::pin(async move { Ok(JsGpu(Gpu::create(options).await?, OnceCell::new()).into()) }))
         };
         promise("Gpu.create", start())
     }
@@ -169,15 +174,7 @@ impl JsGpu {
     /// with `device-lost`, and a new `Gpu.create()` works.
     #[wasm_bindgen(getter, unchecked_return_type = "Promise<LostInfo>")]
     pub fn lost(&self) -> Promise {
-        let lost = self.0.lost();
-        let pending: Pending = Box::pin(async move {
-            let lost = lost.await;
-            let object = Object::new();
-            set(&object, "reason", &lost.reason.into());
-            set(&object, "message", &lost.message.into());
-            Ok(object.into())
-        });
-        promise("lost", Ok(pending))
+        self.1.get_or_init(|| lost(&self.0)).clone()
     }
 
     /// Bytes over all arenas of this Gpu.
@@ -241,6 +238,18 @@ impl JsGpu {
     pub fn free(&self) {
         self.0.destroy();
     }
+}
+
+fn lost(gpu: &Gpu) -> Promise {
+    let lost = gpu.lost();
+    let pending: Pending = Box::pin(async move {
+        let lost = lost.await;
+        let object = Object::new();
+        set(&object, "reason", &lost.reason.into());
+        set(&object, "message", &lost.message.into());
+        Ok(object.into())
+    });
+    promise("lost", Ok(pending))
 }
 
 fn report(outcomes: &[self_test::Outcome]) -> Object {

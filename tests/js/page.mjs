@@ -70,8 +70,9 @@ export function browserTests(flags = webgpuFlags) {
   const runInPage = (run, ...args) =>
     withPage((page) => page.evaluate(runText, [run, ...args].map(asText)));
 
-  /** A test whose body runs in a page. */
-  const pageTest = (name, run, ...args) => test(name, () => runInPage(run, ...args));
+  /** A test whose body runs in a page; one that hangs must not hang the run. */
+  const pageTest = (name, run, ...args) =>
+    test(name, { timeout: 240_000 }, () => runInPage(run, ...args));
 
   return { withPage, runInPage, pageTest };
 }
