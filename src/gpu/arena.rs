@@ -163,31 +163,11 @@ impl Arena {
             ));
         }
         let size = self.block_bytes.max(rounded).min(self.gpu.limits.max_buffer_size);
-        let buffer = self.create(size);
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+        let buffer = self.gpu.create_buffer("wgrad.arena", size, usage);
         self.blocks.borrow_mut().push(Block { buffer, free: FreeList::new(size) });
         self.account(|memory| memory.allocated += size);
         Ok(())
-    }
-
-    /// A new buffer; that the GPU has no room for it is only known later.
-    fn create(&self, size: u64) -> Rc<wgpu::Buffer> {
-        let scope = self.gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let buffer = self.gpu.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("wgrad.arena"),
-            size,
-            usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        let (error, gpu) = (scope.pop(), Rc::downgrade(&self.gpu));
-        let held = self.gpu.memory().allocated;
-        self.gpu.check(async move {
-            if let (Some(_), Some(gpu)) = (error.await, gpu.upgrade()) {
-                let message =
-                    format!("the GPU has no room for a block of {size} bytes beside the {held} it holds");
-                gpu.fail(Error::new(Code::OutOfMemory, message), true);
-            }
-        });
-        Rc::new(buffer)
     }
 
     /// Applies a change to the arena's and the device's counts.

@@ -233,13 +233,38 @@ impl Gpu {
         self.checks.take()
     }
 
-    /// Mapping only fails when the device is gone, which may not be known yet.
+    /// Mapping only fails when the device is gone, which may not be known yet (Firefox then
+    /// already refuses shaders), or when there was no room for the buffer.
     fn why_unmapped(&self) -> Error {
         match (&*self.lost.borrow(), self.take_failure()) {
             (Some(lost), _) => lost_error(lost),
-            (None, Some(error)) => error,
-            (None, None) => Error::new(Code::DeviceLost, "the GPU device was lost before the result arrived"),
+            (None, Some(error)) if error.code == Code::OutOfMemory => error,
+            _ => Error::new(Code::DeviceLost, "the GPU device was lost before the result arrived"),
         }
+    }
+
+    /// A new buffer; that the GPU has no room for it is only known later, and rejects the
+    /// next call that waits.
+    fn create_buffer(
+        self: &Rc<Self>,
+        label: &'static str,
+        size: u64,
+        usage: wgpu::BufferUsages,
+    ) -> Rc<wgpu::Buffer> {
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let descriptor =
+            wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false };
+        let buffer = self.device.create_buffer(&descriptor);
+        let (error, gpu) = (scope.pop(), Rc::downgrade(self));
+        let held = self.memory().allocated;
+        self.check(async move {
+            if let (Some(_), Some(gpu)) = (error.await, gpu.upgrade()) {
+                let message =
+                    format!("the GPU has no room for a block of {size} bytes beside the {held} it holds");
+                gpu.fail(Error::new(Code::OutOfMemory, message), true);
+            }
+        });
+        Rc::new(buffer)
     }
 }
 

@@ -22,21 +22,12 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// A buffer of at least `bytes`. The smallest that fits; a power of two when
-    /// new, so that reads of like sizes share one.
-    fn take(&mut self, device: &wgpu::Device, bytes: u64, limit: u64) -> Rc<wgpu::Buffer> {
+    /// An idle buffer of at least `bytes`: the smallest that fits.
+    fn take(&mut self, bytes: u64) -> Option<Rc<wgpu::Buffer>> {
         let fits =
             |buffer: &Rc<wgpu::Buffer>| buffer.size() >= bytes && buffer.size() <= bytes.max(1 << 16) * 4;
         let best = (0..self.idle.len()).filter(|&i| fits(&self.idle[i])).min_by_key(|&i| self.idle[i].size());
-        if let Some(i) = best {
-            return self.idle.swap_remove(i);
-        }
-        Rc::new(device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("wgrad.staging"),
-            size: bytes.next_power_of_two().max(256).min(limit.max(bytes)),
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        }))
+        best.map(|i| self.idle.swap_remove(i))
     }
 
     fn give(&mut self, buffer: Rc<wgpu::Buffer>) {
@@ -124,7 +115,16 @@ impl Gpu {
             let message = format!("reading {total} bytes at once; maxBufferSize is {limit}");
             return Err(Error::new(Code::Limit, message));
         }
-        let staging = self.staging.borrow_mut().take(&self.device, total, limit);
+        let idle = self.staging.borrow_mut().take(total);
+        let staging = idle.unwrap_or_else(|| {
+            // A power of two, so that reads of like sizes share one.
+            let size = total.next_power_of_two().max(256).min(limit);
+            self.create_buffer(
+                "wgrad.staging",
+                size,
+                wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            )
+        });
         let mut offset = 0;
         for span in spans.into_iter().filter(|s| s.bytes > 0) {
             let bytes = span.bytes;
@@ -153,7 +153,14 @@ impl Gpu {
                 staging.get_mapped_range(0..total).map_err(|e| Error::new(Code::Internal, e.to_string()))?;
             let mapped = Mapped { view: &view, sizes: &sizes };
             let fault = with_faults.then(|| gpu.faults.read(&mapped, wanted)).flatten();
-            let failure = gpu.take_failure().or(fault);
+            let failure = match (gpu.take_failure(), fault) {
+                (Some(failure), Some(fault)) => {
+                    // The words are cleared: the next call that waits tells of them.
+                    gpu.fail(fault, false);
+                    Some(failure)
+                }
+                (failure, fault) => failure.or(fault),
+            };
             let result = match failure {
                 Some(error) => Err(error),
                 None => {

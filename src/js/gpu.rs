@@ -89,7 +89,8 @@ fn unsupported() -> Option<&'static str> {
         return Some("WebGPU needs a secure context: serve the page over https or from localhost");
     }
     let navigator = get(&global, "navigator");
-    if !navigator.is_object() || !get(&navigator, "gpu").is_object() {
+    // Something else of that name would make wgpu throw where no promise catches it.
+    if !get(&get(&navigator, "gpu"), "requestAdapter").is_function() {
         return Some("this browser or runtime has no WebGPU (navigator.gpu is missing)");
     }
     // wgpu looks for these by name, and nowhere else.
